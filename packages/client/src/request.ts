@@ -1,5 +1,6 @@
 import { AppError, type ErrorCode, fieldsOf, isErrorCode } from '@skerry/protocol/forms';
 import { leavesOpen } from './lost.ts';
+import { isTimeLimit } from './pause.ts';
 import { causeOf } from './reads/cause.ts';
 import { lateError, readText } from './reads/read-body.ts';
 
@@ -116,10 +117,6 @@ function redirectOf(
     : 'what is asked and sent goes to the address that was named, and to no other';
   throw new AppError('UNEXPECTED_ANSWER', `${origin} redirects${where}: ${allowed}`);
 }
-
-/** Whether whoever asks gave it so much time and no more, as `AbortSignal.timeout` ends it: that is no wish to hear nothing. */
-const isTimeLimit = (signal: AbortSignal | undefined) =>
-  signal?.aborted === true && (signal.reason as Partial<Error> | null)?.name === 'TimeoutError';
 
 async function requestBy<Answer extends TextAnswer & Partial<Pick<Response, 'type' | 'body'>>>(
   ask: (url: string, sent: Sent) => Promise<Answer>,

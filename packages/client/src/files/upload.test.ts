@@ -48,6 +48,17 @@ test('whoever ends a client ends its uploads and what it publishes, also where i
   assert.equal(node.asked.length, asked);
 });
 
+test('a time limit that ends the wait for a busy node leaves what the node said', async () => {
+  await using node = await answering({ [UPLOAD]: [at(5, null)] }, unknown);
+  const limit = new AbortController();
+  const core = new CoreClient({ url: node.url, signer, signal: limit.signal });
+  const send = () => {
+    limit.abort(new DOMException('late', 'TimeoutError'));
+    return Promise.reject(new AppError('OVERLOADED', 'an earlier part is being read'));
+  };
+  await assert.rejects(storeInParts(core, file, hash, { send }), { code: 'OVERLOADED' });
+});
+
 test('a node that has no room is told of before the same part is sent again', async () => {
   await using node = await answering({ [UPLOAD]: [at(5, null)] }, unknown);
   const told: string[] = [];

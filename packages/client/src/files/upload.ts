@@ -2,7 +2,7 @@ import { UPLOADS_API, type UploadView } from '@skerry/protocol/api/core/storage'
 import { AppError } from '@skerry/protocol/forms';
 import { call, urlOfCall } from '../call.ts';
 import type { CoreClient } from '../core-client.ts';
-import { pause } from '../pause.ts';
+import { pauseAfter } from '../pause.ts';
 import type { AskedSigner } from '../signer.ts';
 import { checkStored, uploadHashOf } from './upload-hash.ts';
 
@@ -92,8 +92,7 @@ async function sendToBusy(going: Going, offset: number): Promise<UploadView> {
     } catch (error) {
       if (codeOf(error) !== 'OVERLOADED') throw error;
       going.onBusy?.(ms);
-      await pause(ms, going.core.options.signal);
-      going.core.options.signal?.throwIfAborted();
+      await pauseAfter(error, ms, going.core.options.signal);
       going.onPart?.(offset);
     }
   }

@@ -1,5 +1,5 @@
 import { AppError, fieldsOf } from '@skerry/protocol/forms';
-import { pause } from '../pause.ts';
+import { pauseAfter } from '../pause.ts';
 
 /** For all that is asked together: a core node lets a client ask a hundred times a minute by default. */
 export const WAITS_MAX = 60;
@@ -21,7 +21,10 @@ function waitOf(error: unknown): number | undefined {
   return typeof said === 'number' && said >= 0 ? Math.min(said, WAIT_MAX_SECONDS) : WAIT_MAX_SECONDS;
 }
 
-/** Waits `WAITS_MAX` times in all, a minute each at most; after that a refusal is thrown. Throws what `ask` throws, and the signal's reason. */
+/**
+ * Waits `WAITS_MAX` times in all, a minute each at most; after that a refusal is thrown. Throws what `ask` throws, also
+ * where a time limit ends a wait, and the reason of a signal that ends otherwise.
+ */
 export function createPatience({ signal, onWait }: PatienceOptions): Patiently {
   let left = WAITS_MAX;
   return async (ask) => {
@@ -33,8 +36,7 @@ export function createPatience({ signal, onWait }: PatienceOptions): Patiently {
         if (seconds === undefined || left === 0) throw error;
         left--;
         onWait?.(seconds);
-        await pause(seconds * 1_000, signal);
-        signal?.throwIfAborted();
+        await pauseAfter(error, seconds * 1_000, signal);
       }
     }
   };
