@@ -71,7 +71,7 @@ export async function startServer(plan: ServerPlan, signal?: AbortSignal): Promi
 /**
  * Each statement wakes a process of the server, which took the processor at once from the thread that had sent it, and all who wait for
  * that one waited for the statement of somebody else. As a batch job (sched(7)) it takes the other processor, or waits for its turn.
- * The server's processes inherit it. Where the machine refuses, they are scheduled as everything is.
+ * What the server starts from then on inherits it, each connection's process with that. Where the machine refuses, they are scheduled as everything is.
  * @param owner who runs the server, and may do this: a container's root has no say over what others run (CAP_SYS_NICE)
  */
 async function scheduleAsBatch({ pid }: ChildProcess, owner: Owner | undefined, log: Logger): Promise<void> {
