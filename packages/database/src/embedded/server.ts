@@ -19,6 +19,7 @@ const PROBE_TIMEOUT_MS = 5_000;
 const STOP_FAST_TIMEOUT_MS = 30_000;
 const STOP_IMMEDIATE_TIMEOUT_MS = 5_000;
 
+/** A system call and the start of a program; a start waits for it no longer. */
 const BATCH_TIMEOUT_MS = 5_000;
 
 const LAST_LINES_MAX = 5;

@@ -19,12 +19,13 @@ export type Shapes = Map<string, Shape>;
 
 /** What `pg` has for a statement and its types do not name. */
 interface Statements {
-  readonly stream: pg.Connection['stream'];
   bind(config: object): void;
   execute(config: object): void;
   sync(): void;
 }
 interface Inner {
+  readonly name: string;
+  readonly values: readonly unknown[];
   readonly _result: Shape;
   _accumulateRows: boolean;
   prepare(connection: Statements): void;
@@ -38,8 +39,6 @@ const { prepareValue } = (pg as unknown as { utils: { prepareValue: (value: unkn
  * and fails where it would have to say something else (isOutdated). Reading a description of thirty columns takes longer than their row.
  */
 export class NamedQuery extends pg.Query {
-  readonly #name: string;
-  readonly #values: readonly unknown[];
   readonly #shapes: Shapes;
 
   constructor(named: Named, shapes: Shapes, callback: (error: Error | undefined, result: unknown) => void) {
@@ -47,21 +46,19 @@ export class NamedQuery extends pg.Query {
     const values = named.values.map((value) => prepareValue(value));
     super(named.text, values, callback);
     Object.assign(this, { name: named.name });
-    this.#name = named.name;
-    this.#values = values;
     this.#shapes = shapes;
   }
 
   prepare(connection: Statements): void {
     const own = this as unknown as Inner;
-    const shape = this.#shapes.get(this.#name);
+    const shape = this.#shapes.get(own.name);
     if (!shape) {
       inner.prepare.call(own, connection);
       return;
     }
     Object.assign(own._result, shape);
     own._accumulateRows = true;
-    connection.bind({ portal: '', statement: this.#name, values: this.#values });
+    connection.bind({ portal: '', statement: own.name, values: own.values });
     connection.execute({ portal: '' });
     connection.sync();
   }
@@ -70,6 +67,6 @@ export class NamedQuery extends pg.Query {
     const own = this as unknown as Inner;
     inner.handleRowDescription.call(own, message);
     const { fields, _parsers, _prebuiltEmptyResultObject } = own._result;
-    this.#shapes.set(this.#name, { fields, _parsers, _prebuiltEmptyResultObject });
+    this.#shapes.set(own.name, { fields, _parsers, _prebuiltEmptyResultObject });
   }
 }
